@@ -17,7 +17,7 @@ from agentcore.errors import MCPCallLost, MCPServerError, ToolError
 from agentcore.mcp import MCPServer
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
 from agentcore.workspace import LocalWorkspace, Process
-from mcp_opened import SERVERS, opened
+from mcp_opened import SERVERS, Opened, opened
 
 KEY = "hush-this-is-the-key"
 
@@ -217,6 +217,33 @@ async def test_a_call_that_never_ends_is_cancelled(tmp_path: Path) -> None:
             await it.call("act")
         while b"notifications/cancelled" not in server.requests[-1].content:
             await anyio.lowlevel.checkpoint()
+
+
+async def test_a_call_under_way_when_another_is_turned_away_may_have_been_done(tmp_path: Path) -> None:
+    under_way = anyio.Event()
+    lost: list[ToolError] = []
+
+    async def act(_: HTTPRequest, respond: Responder, message: Any) -> None:
+        if message["params"].get("arguments"):
+            await respond.send(401, b"")
+        else:
+            under_way.set()
+            await anyio.sleep_forever()
+
+    async with serve_http(Scripted(act)) as web, anyio.create_task_group() as tasks:
+
+        async def wait(it: Opened) -> None:
+            with pytest.raises(MCPCallLost, match="without an answer") as raised:
+                await it.call("act")
+            lost.append(raised.value)
+
+        async with opened(at(web.url), tmp_path, {"MCP_KEY": KEY}) as it:
+            tasks.start_soon(wait, it)
+            await under_way.wait()
+            with pytest.raises(ToolError, match="Nothing was done"):
+                await it.call("act", second=True)
+            assert await it.toolset.wait_closed()
+    assert len(lost) == 1
 
 
 # On trio, mcp's reader of a stream that is left while data comes is a generator that nobody closes, which is a warning there.

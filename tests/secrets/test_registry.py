@@ -216,6 +216,18 @@ async def test_a_value_that_was_replaced_stays_masked() -> None:
     assert registry.masker.mask_text("first-value second-value") == "<secret:TOKEN> <secret:TOKEN>"
 
 
+async def test_a_value_that_is_hidden_is_masked_and_cannot_be_had_by_its_name() -> None:
+    registry = SecretRegistry()
+    registry.hide("TOKEN", "hush-hush")
+    assert registry.mask("say hush-hush") == "say <secret:TOKEN>"
+    assert registry.names == ()
+    with pytest.raises(SecretError, match="No secret 'TOKEN' is registered"):
+        await registry.get("TOKEN")
+    for name, value in (("no-name", "hush-hush"), ("TOKEN", "short")):
+        with pytest.raises(SecretError):
+            registry.hide(name, value)
+
+
 async def test_a_value_with_an_age_is_asked_for_again_when_it_is_old() -> None:
     clock = Clock()
     values = iter(["token-of-monday", "token-of-tuesday"])

@@ -26,11 +26,13 @@ from agentcore.cli.mcp_files import (
 from agentcore.cli.prompt import ask, open_keyboard
 from agentcore.cli.settings import Settings, unset_variables
 from agentcore.cli.text import count, one_line
+from agentcore.errors import MCPServerError
 from agentcore.mcp import MCPFile, MCPServer, MCPToolset
 from agentcore.mcp.files import combine_files, find_project_files
 from agentcore.mcp.names import tool_name
+from agentcore.mcp.tokens import TokenFile, TokensUnreadable, server_key
 from agentcore.mcp.trust import TrustedFiles
-from agentcore.mcp.variables import required_variables
+from agentcore.mcp.variables import expand, required_variables
 from agentcore.secrets import SecretRegistry
 from agentcore.tools import ToolsetContext
 from agentcore.workspace import LocalWorkspace, Workspace
@@ -56,7 +58,7 @@ async def list_servers(folder: str, settings: Settings, *, named: Sequence[str],
             elif shadowed:
                 continue  # a problem says so
             else:
-                state = _missing(server)
+                state = _missing(server) or await _login_state(server)
             any_listed = True
             if json:
                 write_json(_as_json(server, file, state))
@@ -80,6 +82,19 @@ async def list_servers(folder: str, settings: Settings, *, named: Sequence[str],
 def _missing(server: MCPServer) -> str:
     missing = unset_variables(required_variables(server))
     return f"needs {', '.join(missing)}" if missing else ""
+
+
+async def _login_state(server: MCPServer) -> str:
+    if server.auth != "oauth":
+        return ""
+    try:
+        key = server_key((await expand(server, SecretRegistry())).url)
+        is_known = await TokenFile().read(key) is not None
+    except TokensUnreadable as error:
+        return f"needs login: {error}"
+    except (MCPServerError, ValueError) as error:
+        return str(error)
+    return "" if is_known else "needs login"
 
 
 def _as_json(server: MCPServer, file: MCPFile, state: str) -> dict[str, object]:

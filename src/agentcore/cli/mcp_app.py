@@ -10,9 +10,9 @@ import typer
 from agentcore.cli.options import CONTEXT, AsJson, Debug, Later, execute
 
 if TYPE_CHECKING:
-    from agentcore.cli import mcp, mcp_edit, settings
+    from agentcore.cli import mcp, mcp_edit, mcp_login, settings
 else:
-    mcp, mcp_edit, settings = map(Later, ("mcp", "mcp_edit", "settings"))
+    mcp, mcp_edit, mcp_login, settings = map(Later, ("mcp", "mcp_edit", "mcp_login", "settings"))
 
 mcp_app = typer.Typer(help="Add, list and check MCP servers.", no_args_is_help=True)
 
@@ -33,6 +33,7 @@ _Named = Annotated[
 ]
 _Folder = Annotated[str, typer.Option("--workspace", "-w", help="Folder of the project.", metavar="FOLDER")]
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The server's name.")]
+_NameOrUrl = Annotated[str, typer.Argument(metavar="NAME | URL", help="The server's name, or its address.")]
 
 
 @mcp_app.command("list", short_help="List the servers.")
@@ -64,6 +65,7 @@ def mcp_add_command(
             metavar="'NAME: VALUE'",
         ),
     ] = None,
+    oauth: Annotated[bool, typer.Option("--oauth", help="It wants a login: see `agentcore mcp login`.")] = False,
     transport: Annotated[Literal["http", "sse"] | None, typer.Option(help="How an address is reached (http).")] = None,
     env: Annotated[
         list[str] | None, typer.Option(help="Variable for a program; can be repeated.", metavar="NAME=VALUE")
@@ -90,6 +92,7 @@ def mcp_add_command(
             headers=header or (),
             env=env or (),
             cwd=cwd,
+            oauth=oauth,
         ),
         debug,
     )
@@ -99,6 +102,52 @@ def mcp_add_command(
 def mcp_remove_command(name: _Name, *, debug: Debug = False) -> None:
     """Remove an MCP server from your own. Those of a project are in its files."""
     execute(lambda: mcp_edit.remove_server(name, settings.read_settings()), debug)
+
+
+@mcp_app.command("login", short_help="Log in to a server in the browser.")
+def mcp_login_command(
+    name: _NameOrUrl,
+    *,
+    workspace: _Folder = ".",
+    named: _Named = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the browser, or print the address only.")
+    ] = True,
+    client_id: Annotated[
+        str | None,
+        typer.Option(help="Client id that was registered by hand, where a server registers none.", metavar="ID"),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(help="Port of this machine that the browser comes back to (any).", min=0, max=65_535)
+    ] = 0,
+    debug: Debug = False,
+) -> None:
+    """Log in to an MCP server that wants it (OAuth), in the browser. The tokens are kept in a file of yours, and renewed when they end.
+
+    The browser comes back to 127.0.0.1, so it has to run on this machine. It is waited for 5 minutes.
+    """
+    execute(
+        lambda: mcp_login.log_in(
+            name,
+            os.path.abspath(workspace),
+            settings.read_settings(),
+            named=named or (),
+            browser=browser,
+            client_id=client_id,
+            port=port,
+        ),
+        debug,
+    )
+
+
+@mcp_app.command("logout", short_help="Remove the tokens of a server.")
+def mcp_logout_command(
+    name: _NameOrUrl, *, workspace: _Folder = ".", named: _Named = None, debug: Debug = False
+) -> None:
+    """Remove the tokens of an MCP server from this machine. The server is not told."""
+    execute(
+        lambda: mcp_login.log_out(name, os.path.abspath(workspace), settings.read_settings(), named=named or ()), debug
+    )
 
 
 @mcp_app.command("check", short_help="Open servers, and say what they have.")

@@ -33,13 +33,14 @@ async def add_server(
     headers: Sequence[str],
     env: Sequence[str],
     cwd: str | None,
+    oauth: bool,
 ) -> int:
     """Add a server to the user's file, and return the exit code.
 
     Raises:
         UsageError: It cannot be one, there is one of that name, or the file cannot be changed.
     """
-    entry = _make_entry(target, transport, headers, env, cwd)
+    entry = _make_entry(target, transport, headers, env, cwd, oauth=oauth)
     path = user_file(settings)
     # By the rules for files, so that nothing is written that could not be read.
     read = parse_mcp_file(path, json.dumps({_SHAPE: {name: entry}}).encode(), runs="host")
@@ -65,7 +66,8 @@ async def add_server(
             "variable is read when the server is opened.",
             DIM,
         )
-    print_line(console, f"try it: {settings.program} mcp check {one_line(name)}", DIM)
+    next_step = ("log in", "login") if oauth else ("try it", "check")
+    print_line(console, f"{next_step[0]}: {settings.program} mcp {next_step[1]} {one_line(name)}", DIM)
     return 0
 
 
@@ -90,23 +92,29 @@ async def remove_server(name: str, settings: Settings) -> int:
 
 
 def _make_entry(
-    target: Sequence[str], transport: str | None, headers: Sequence[str], env: Sequence[str], cwd: str | None
+    target: Sequence[str],
+    transport: str | None,
+    headers: Sequence[str],
+    env: Sequence[str],
+    cwd: str | None,
+    *,
+    oauth: bool,
 ) -> dict[str, Any]:
     if len(target) == 1 and _URL.match(target[0]):
         if env or cwd is not None:
             raise UsageError("--env and --cwd are for a command, and this is an address.")
         kind = transport or "http"
         entry: dict[str, Any] = {"type": kind, "url": target[0]}
-        return (
-            {
-                **entry,
-                "headers": dict(_split(each, ":", "--header", "'Authorization: Bearer ${TOKEN}'") for each in headers),
-            }
-            if headers
-            else entry
-        )
+        if headers:
+            example = "'Authorization: Bearer ${TOKEN}'"
+            entry["headers"] = dict(_split(each, ":", "--header", example) for each in headers)
+        if oauth:
+            entry["auth"] = "oauth"
+        return entry
     if headers:
         raise UsageError("--header is for an address, and this is a command. Pass --env NAME=VALUE.")
+    if oauth:
+        raise UsageError("--oauth is for an address, and this is a command. Pass --env NAME=VALUE.")
     if transport is not None:
         raise UsageError(f"--transport {transport} is for an address, and this is a command.")
     entry = {"command": target[0], "args": list(target[1:])}

@@ -203,7 +203,10 @@ def print_content(console: Console, file: MCPFile, *, boxed: bool) -> None:
         for line in _describe(server):
             print_line(console, styled(bar, DIM).append_text(line))
     where = "in the sandbox" if boxed else "as you, and may do what you may"
-    print_text(console, f"Programs run {where}; addresses are reached from this machine, with the headers shown.")
+    print_text(
+        console,
+        f"Programs run {where}; addresses are reached from this machine, with the headers shown and your logins.",
+    )
 
 
 def _describe(server: MCPServer) -> Iterable[Text]:

@@ -116,7 +116,8 @@ class Calls:
                 try:
                     return await self.client.session.send_request(request, answer, progress_callback=report)
                 except MCPError as error:
-                    if self.ending.is_refusal:
+                    # What was turned away was another call, where the connection was closed under this one.
+                    if self.ending.is_refusal and error.code != CONNECTION_CLOSED:
                         raise ToolError(self._gone()) from None
                     if self.ending.reason is None and error.code != CONNECTION_CLOSED:
                         raise ToolError(self._describe(error)) from None
@@ -159,7 +160,7 @@ def _urls(data: object) -> list[str]:
         return []
 
 
-def describe_progress(done: float, total: float | None, message: str) -> str:
+def describe_progress(done: float, total: float | None, message: str | None) -> str:
     """Return how far a call is, in words."""
     far = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     return f"{message[:_LONGEST_PROGRESS]} ({far})" if message else far

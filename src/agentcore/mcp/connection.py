@@ -29,11 +29,13 @@ from agentcore.mcp.ending import Ending
 from agentcore.mcp.guard import Guard
 from agentcore.mcp.http import open_http
 from agentcore.mcp.listener import Listener
+from agentcore.mcp.oauth import LoginSession, find_login
 from agentcore.mcp.prompt_reading import read_prompt
 from agentcore.mcp.prompts import offered
 from agentcore.mcp.resources import READ_RESOURCE, resource_tool
 from agentcore.mcp.server import MCPServer
 from agentcore.mcp.stdio import open_stdio
+from agentcore.mcp.tokens import needs_login, wants_login
 from agentcore.mcp.variables import Launch, expand
 from agentcore.tools import AnyTool, ToolsetContext
 from agentcore.workspace import LocalWorkspace, Workspace
@@ -62,6 +64,7 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
         MCPServerError: It can't be started or reached, does not speak MCP, or broke while it was open.
     """
     launch = await expand(server, context.secrets)
+    login = await find_login(server, launch.url, context.secrets)
     ending, mask = Ending(), launch.mask
     body: BaseException | None = None
     was_open = False
@@ -69,7 +72,7 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
         async with _workspace(server, context) as workspace:
             listener, guard = Listener(server, context.workspace, mask), Guard(ending)
             async with Client(
-                guard.watch(_transport(server, launch, workspace, ending)),
+                guard.watch(_transport(server, launch, workspace, ending, login)),
                 client_info=types.Implementation(name="agentcore", version=agentcore.__version__),
                 list_roots_callback=listener.list_roots if server.transport == "stdio" else None,
                 logging_callback=listener.log,
@@ -114,7 +117,7 @@ def _workspace(server: MCPServer, context: ToolsetContext) -> AbstractAsyncConte
 
 
 def _transport(
-    server: MCPServer, launch: Launch, workspace: Workspace, ending: Ending
+    server: MCPServer, launch: Launch, workspace: Workspace, ending: Ending, login: LoginSession | None
 ) -> AbstractAsyncContextManager[Any]:
     if server.transport == "stdio":
         return open_stdio(
@@ -126,7 +129,8 @@ def _transport(
             mask=launch.mask,
             name=server.name,
         )
-    return open_http(launch, server.transport, ending=ending)
+    unauthorized = needs_login(server.name) if wants_login(server) else None
+    return open_http(launch, server.transport, ending=ending, login=login, unauthorized=unauthorized)
 
 
 @final

@@ -126,9 +126,9 @@ class _Reader:
         if (seconds := self._seconds()) is not None:
             fields["call_seconds"] = seconds
         if (auth := self._entry.get("auth")) is not None:
-            if auth != "oauth" or transport == "stdio":
+            if auth not in ("oauth", "oauth2") or transport == "stdio":
                 raise EntryFault("auth", 'It can be "oauth", for a url. Write other credentials in `headers` or `env`.')
-            fields["auth"] = auth
+            fields["auth"] = "oauth"
         try:
             server = MCPServer(name=self._name, transport=transport, runs=self._runs, **fields)
         except ValidationError as error:

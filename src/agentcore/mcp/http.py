@@ -14,6 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from agentcore._text import Mask
 from agentcore.mcp.ending import Ending
+from agentcore.mcp.login_requests import LoginFault
+from agentcore.mcp.oauth import LoginSession
 from agentcore.mcp.stdio import MOST_BYTES
 from agentcore.mcp.variables import Launch
 
@@ -23,14 +25,27 @@ _SESSION: Final = "mcp-session-id"
 
 @asynccontextmanager
 async def open_http(
-    launch: Launch, transport: Literal["http", "sse"], *, ending: Ending, auth: httpx2.Auth | None = None
+    launch: Launch,
+    transport: Literal["http", "sse"],
+    *,
+    ending: Ending,
+    login: LoginSession | None = None,
+    unauthorized: str | None = None,
 ) -> AsyncGenerator[Any]:
     """Connect to a server and yield its streams.
 
     A redirect to another origin is not followed, so that it never has the headers.
+
+    Args:
+        launch: The address and the headers.
+        transport: The protocol.
+        ending: Is told how the connection ends.
+        login: The token to send.
+        unauthorized: What to do where the server wants a login, in words that follow a colon. None: look at the headers.
     """
     # A thread: it reads the certificates.
-    client = await run_sync(_client, launch, ending, auth)
+    client = await run_sync(_client, launch, ending)
+    client.login, client.unauthorized = login, unauthorized
     if transport == "http":
         async with (
             client,
@@ -51,12 +66,12 @@ async def open_http(
         yield opened
 
 
-def _client(launch: Launch, ending: Ending, auth: httpx2.Auth | None) -> _Client:
+def _client(launch: Launch, ending: Ending) -> _Client:
     # A server may be silent for as long as it works: each call has a time limit of its own.
     timeout = httpx2.Timeout(_CONNECT_SECONDS, read=None)
     # Not compressed: a few bytes could become any number.
     headers = {"accept-encoding": "identity", **launch.headers}
-    client = _Client(headers=headers, timeout=timeout, auth=auth, follow_redirects=False)
+    client = _Client(headers=headers, timeout=timeout, follow_redirects=False)
     client.ending, client.mask = ending, launch.mask
     return client
 
@@ -67,10 +82,15 @@ class _Client(httpx2.AsyncClient):
     ending: Ending
     mask: Mask
     is_sse = False
+    login: LoginSession | None = None
+    unauthorized: str | None = None
 
     async def send(self, request: httpx2.Request, **settings: Any) -> httpx2.Response:
         try:
-            response = await super().send(request, **settings)
+            response = await self._send_with_token(request, settings)
+        except LoginFault as error:
+            self.ending.set(self.mask(str(error)), is_refusal=True)
+            return httpx2.Response(401, request=request)
         except httpx2.TransportError as error:
             if request.method != "POST":
                 raise
@@ -83,13 +103,27 @@ class _Client(httpx2.AsyncClient):
             status = f"{response.status_code} {self.mask(response.reason_phrase)}"  # a server may repeat a header in it
             self.ending.hint = f"it answered with HTTP {status}".rstrip()
         if response.status_code == 401:
-            self.ending.set(f"{self.ending.hint}: check its headers", is_refusal=True)
+            self.ending.set(self.unauthorized or f"{self.ending.hint}: check its headers", is_refusal=True)
+            self.ending.hint = None
         elif response.status_code == 404 and _SESSION in request.headers:
             self.ending.set("it has ended the session", is_refusal=True)
         stream = response.stream
         if isinstance(stream, httpx2.AsyncByteStream):
             response.stream = _Bounded(stream, response, self.ending, is_whole=self.is_sse and request.method == "GET")
         return response
+
+    async def _send_with_token(self, request: httpx2.Request, settings: dict[str, Any]) -> httpx2.Response:
+        login = self.login
+        token = None if login is None else await login.token_for(request)
+        if login is None or token is None:
+            return await super().send(request, **settings)
+        request.headers["Authorization"] = f"Bearer {token}"
+        response = await super().send(request, **settings)
+        if response.status_code != 401:
+            return response
+        await response.aclose()
+        request.headers["Authorization"] = f"Bearer {await login.renew(token, request)}"
+        return await super().send(request, **settings)
 
 
 class _Bounded(httpx2.AsyncByteStream):

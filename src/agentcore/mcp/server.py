@@ -52,7 +52,8 @@ class MCPServer(Value):
     trusted_hints: bool = False
     """True if what the server says of its tools (that one only reads, say) is to be believed."""
     auth: Literal["oauth"] | None = None
-    """How to sign in, beside the headers."""
+    """How to sign in: with the tokens of `agentcore mcp login`. Those are used without it too, where the headers have no
+    `Authorization`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -65,6 +66,8 @@ class MCPServer(Value):
     def _check(self) -> Self:
         if (self.command is None) == (self.url is None):
             raise ValueError("An MCP server has a command or a url, and not both.")
+        if self.auth is not None and self.url is None:
+            raise ValueError("auth is for a url.")
         if (self.transport == "stdio") == (self.command is None):
             raise ValueError("The transport of a command is 'stdio', that of a url 'http' or 'sse'.")
         return self

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import Final, TypeAlias, final
 
 from agentcore._arguments import Argument, checked
@@ -64,16 +65,20 @@ class MCPToolset:
             MissingExtra: The package `mcp` is not installed.
         """
         # A thread, because importing it takes a second.
-        open_server = await _THREADS.run(_load, abandon_on_cancel=True)
+        open_server: _Open = (await _THREADS.run(load, "connection", abandon_on_cancel=True)).open_server
         async with open_server(self.server, context) as opened:
             yield opened
 
 
-def _load() -> _Open:
+def load(module: str) -> ModuleType:
+    """Import one of the modules here that import the package `mcp`. It takes a second.
+
+    Raises:
+        MissingExtra: The package `mcp` is not installed.
+    """
     try:
-        open_server: _Open = import_module("agentcore.mcp.connection").open_server
+        return import_module(f"agentcore.mcp.{module}")
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2"):
             raise
         raise MissingExtra("An MCP server", "mcp") from None
-    return open_server

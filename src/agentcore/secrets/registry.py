@@ -95,6 +95,16 @@ class SecretRegistry:
             )
         self._entries[name] = entry
 
+    def hide(self, name: str, value: str) -> None:
+        """Mask a value from now on, without making it one that can be had by its name.
+
+        Raises:
+            SecretError: as `register`.
+        """
+        if not _NAME.fullmatch(name):
+            raise SecretError(f"{name!r} can't name a secret: use letters, digits and '_', no digit first.")
+        self._accepted(name, value)
+
     async def get(self, name: str) -> str:
         """Return the value of a secret, asking its source if need be.
 
