@@ -155,7 +155,7 @@ def test_resume_has_the_servers_of_the_conversation_as_they_are_now_and_those_th
         ended = cli.run("resume", "one", "Go on.", *address)
         assert tools_of(provider) == ["mcp__own__after"]
         assert ended.code == 0
-        assert "no file lists this MCP server now. Pass the file that does: --mcp FILE" in " ".join(ended.out.split())
+        assert "no file that may be used lists this MCP server now." in " ".join(ended.out.split())
         cli.run("resume", "one", "Go on.", *address, "--mcp", str(named))
         assert tools_of(provider) == ["mcp__named__echo", "mcp__own__after"]
         cli.run("run", "Do it.", "-m", "mine", *address, "--no-mcp", "--id", "two")
@@ -344,6 +344,7 @@ def test_add_writes_what_can_be_read_and_refuses_the_rest(cli: Cli) -> None:
     assert add("new", "https://x", "--env", "A=b") == "--env and --cwd are for a command, and this is an address."
     assert add("new", "--transport", "sse", "--", "x") == "--transport sse is for an address, and this is a command."
     assert add("new", "https://x", "--header", "Bearer").startswith("--header is a name, ':' and a value, as in")
+    assert add("new", "ftp://x") == "'ftp://x' is no address of an MCP server: it begins with http:// or https://."
     assert add("n" * 65, "--", "x") == "name: String should have at most 64 characters"
     assert cli.run("mcp", "remove", "docs").code == 0
     assert cli.run("mcp", "remove", "docs").code == 2

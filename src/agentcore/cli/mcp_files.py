@@ -260,7 +260,9 @@ class UnlistedServer:
     @asynccontextmanager
     async def _open(self, context: ToolsetContext) -> AsyncGenerator[OpenToolset]:
         del context
-        raise ToolError("no file lists this MCP server now. Pass the file that does: --mcp FILE")
+        raise ToolError(
+            "no file that may be used lists this MCP server now. Allow the file that does, or pass it: --mcp FILE"
+        )
         yield  # what makes it a context
 
 
