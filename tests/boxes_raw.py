@@ -193,8 +193,9 @@ class RawHelper:
         return self.process.wait(_PATIENCE)
 
     def _more(self) -> bytes:
-        ready, _, _ = select.select([self._stdout], [], [], _PATIENCE)
-        assert ready, f"the helper was silent for {_PATIENCE} s; waiting: {self.waiting}"
+        poll = select.poll()
+        poll.register(self._stdout, select.POLLIN)
+        assert poll.poll(_PATIENCE * 1000), f"the helper was silent for {_PATIENCE} s; waiting: {self.waiting}"
         data = os.read(self._stdout, 1 << 20)
         if not data:
             raise EOFError

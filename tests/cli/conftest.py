@@ -53,6 +53,13 @@ class Ended:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+def can_be_read(descriptor: int, milliseconds: int) -> bool:
+    """Return whether there is something to read, or the end, within this time. `select` takes no descriptor above 1,023."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(milliseconds))
+
+
 class Screen:
     """The other end of a pseudo-terminal."""
 
@@ -68,7 +75,7 @@ class Screen:
 
     def read(self) -> bool:
         """Read what comes within a tenth of a second; False at the end."""
-        if select.select([self._descriptor], [], [], 0.1)[0]:
+        if can_be_read(self._descriptor, 100):
             try:
                 piece = os.read(self._descriptor, 65_536)
             except OSError:  # Linux: nobody has the terminal open
@@ -177,7 +184,7 @@ class Cli:
                         screen.shows(shown)
                         screen.types(typed)
                     while screen.read():
-                        if done.is_set() and not select.select([master], [], [], 0)[0]:
+                        if done.is_set() and not can_be_read(master, 0):
                             break
                 except BaseException as error:  # noqa: ASYNC103 of a thread, and raised by who started it
                     failures.append(error)

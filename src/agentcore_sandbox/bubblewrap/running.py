@@ -152,7 +152,9 @@ class RunningBox:
     def kill_left_behind(self) -> None:
         """End a bubblewrap whose parent was killed while the two made the namespaces: it would wait for that one. Blocks."""
         process = self._process
-        if process is None or select.select([self._life], [], [], 0)[0]:
+        over = select.poll()  # not `select`, which takes no descriptor above 1,023
+        over.register(self._life, select.POLLIN)
+        if process is None or over.poll(0):
             return  # nothing of it runs
         for name in os.listdir("/proc"):
             # Whatever has this session is of it: the number is not used again before all of them are gone.
