@@ -344,7 +344,10 @@ def test_add_writes_what_can_be_read_and_refuses_the_rest(cli: Cli) -> None:
     assert add("new", "https://x", "--env", "A=b") == "--env and --cwd are for a command, and this is an address."
     assert add("new", "--transport", "sse", "--", "x") == "--transport sse is for an address, and this is a command."
     assert add("new", "https://x", "--header", "Bearer").startswith("--header is a name, ':' and a value, as in")
-    assert add("new", "ftp://x") == "'ftp://x' is no address of an MCP server: it begins with http:// or https://."
+    assert (
+        add("new", "ftp://x")
+        == "'ftp://x' is not an address of an MCP server. Use one that begins with http:// or https://."
+    )
     assert add("n" * 65, "--", "x") == "name: String should have at most 64 characters"
     assert cli.run("mcp", "remove", "docs").code == 0
     assert cli.run("mcp", "remove", "docs").code == 2

@@ -8,10 +8,13 @@ from __future__ import annotations
 import io
 import os
 import re
+import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import anyio
 import pytest
@@ -37,6 +40,15 @@ NOWHERE = ("-m", "mine", "--base-url", "http://127.0.0.1:9/v1")
 _SLOW_CALLS = {r"exit code (\d+) after N s": r"exit code \1"}
 
 Compare = Callable[[str, str], None]
+
+
+@contextmanager
+def _kept_free(url: str) -> Generator[None]:
+    """Keep the port of a server that has ended from tests beside this one: nothing listens there."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", urlsplit(url).port or 0))
+        yield
 
 
 @pytest.fixture
@@ -219,13 +231,15 @@ def test_runs(cli: Cli, compare: Compare) -> None:
 def test_resuming(cli: Cli, compare: Compare) -> None:
     transcript = Transcript(cli)
     retries = ("--retries", "0")
-    cli.play("All is well.", flags=["--id", "finished"])
+    with cli.serve("All is well.") as provider:
+        cli.run("run", "Do it.", "-m", "mine", "--base-url", provider.base_url, "--id", "finished")
     cli.play(TOUCH, flags=["--confirm", "always", "--id", "waiting"])
-    for arguments in (
-        ("finished",), ("finished", "--approve", *NOWHERE), ("finished", "--reject", "no", *NOWHERE), ("finished", "more", *retries),
-        ("waiting", *NOWHERE, "--max-cost", "1"), ("waiting", *NOWHERE), ("fix", *NOWHERE),
-    ):  # fmt: skip
-        transcript.run("resume", *arguments)
+    with _kept_free(provider.base_url):
+        for arguments in (
+            ("finished",), ("finished", "--approve", *NOWHERE), ("finished", "--reject", "no", *NOWHERE), ("finished", "more", *retries),
+            ("waiting", *NOWHERE, "--max-cost", "1"), ("waiting", *NOWHERE), ("fix", *NOWHERE),
+        ):  # fmt: skip
+            transcript.run("resume", *arguments)
     cli.play("All is well.", flags=["--id", "waiting-2"])
     transcript.run("resume", "wait", *NOWHERE)
     lines = cli.log("finished").read_bytes().splitlines(keepends=True)

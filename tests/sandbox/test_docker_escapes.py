@@ -15,6 +15,7 @@ from agentcore_sandbox import DockerWorkspace
 from boxes_docker import find_image, on_asyncio
 from boxes_engine import make_namespace, start_engine, try_decoys
 from boxes_escapes import ADDRESSES, ATTEMPTS, GATEWAYS, SHOWS, filled
+from boxes_harm import FORKS
 
 IMAGE = find_image()
 pytestmark = on_asyncio
@@ -48,21 +49,9 @@ async def test_no_attempt_gets_out(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (outside / "secret").stat().st_nlink == 1
 
 
-_STUBBORN = """python3 - <<'END'
-import os, signal
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-os.setsid()
-while True:
-    try:
-        os.fork()
-    except OSError:
-        pass
-END"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "line", [_STUBBORN, "setsid sleep 1234 & kill -STOP $PPID; sleep 1000"], ids=["bomb", "stopped helper"]
+    "line", [FORKS.script, "setsid sleep 1234 & kill -STOP $PPID; sleep 1000"], ids=["bomb", "stopped helper"]
 )
 async def test_a_box_whose_helper_cannot_run_is_used_again_without_what_kept_it(owner: str, line: str) -> None:
     async with DockerWorkspace(IMAGE, labels={"owner": owner}) as workspace:

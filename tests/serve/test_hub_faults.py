@@ -23,7 +23,7 @@ from agentcore_serve.settings import ServeSettings
 from agentcore_serve.upkeep import tidy
 from hubs import ANN, Clock, serving
 from rounds import some_quick
-from talks import FINISHED, at_once, hang, scripted
+from talks import BOUND, FINISHED, at_once, hang, scripted, until
 
 
 def damage(folder: Path, statement: str, name: str = "serve.sqlite") -> None:
@@ -56,10 +56,11 @@ async def test_one_that_is_opened_while_it_closes_is_noted_as_open(tmp_path: Pat
     async with serving(scripted([]), tmp_path) as hub:
         served = await hub.create(ANN, ConversationSpec(), "c1")
 
-        async def open_again() -> None:
-            assert await hub.open(ANN, "c1") is not served
-
-        await at_once(served.conversation.close, open_again)
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(served.conversation.close)
+                await until(lambda: hub.open_ones.find("c1") is not served)
+                assert await hub.open(ANN, "c1") is not served
         row = await hub.records.find("c1")
         assert row is not None
         assert row.is_open  # else it would not go on after a crash

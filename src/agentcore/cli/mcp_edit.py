@@ -112,7 +112,9 @@ def _make_entry(
             entry["auth"] = "oauth"
         return entry
     if len(target) == 1 and "://" in target[0]:
-        raise UsageError(f"{target[0]!r} is no address of an MCP server: it begins with http:// or https://.")
+        raise UsageError(
+            f"{target[0]!r} is not an address of an MCP server. Use one that begins with http:// or https://."
+        )
     if headers:
         raise UsageError("--header is for an address, and this is a command. Pass --env NAME=VALUE.")
     if oauth:

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +106,7 @@ class Server:
             if "--silent" not in ARGS:
                 self.take(message)
         while "--stay" in ARGS:
-            time.sleep(1)
+            signal.pause()
 
     def take(self, message: dict[str, Any]) -> None:
         if "method" not in message:
@@ -248,10 +247,10 @@ def misbehave(name: str, request: Any, arguments: dict[str, Any]) -> None:
         case "deaf":
             answer(request, text("deaf"))
             while True:
-                time.sleep(1)
+                signal.pause()
         case _:
             os.close(1)
-            time.sleep(60)
+            signal.pause()
 
 
 if __name__ == "__main__":
