@@ -246,8 +246,6 @@ async def test_a_call_under_way_when_another_is_turned_away_may_have_been_done(t
     assert len(lost) == 1
 
 
-# On trio, mcp's reader of a stream that is left while data comes is a generator that nobody closes, which is a warning there.
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_server_that_asks_without_end_is_left(tmp_path: Path) -> None:
     async def ask(_: HTTPRequest, respond: Responder, message: Any) -> None:
         del message

@@ -84,7 +84,8 @@ def test_a_command_inherits_no_file_and_no_ignored_signal(helper: RawHelper) -> 
         f"/proc/self/fd/{number}".encode() for number in (0, 1, 2, 255)
     ] or helper.ask("process", argv=["ls", "/proc/self/fd"]).data.split() == [b"0", b"1", b"2", b"3"]
     status = helper.ask("process", argv=["grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"]).data.split()
-    assert status[1::2] == [b"0" * 16, b"0" * 16]
+    # Signals 32 and 33 belong to the C library, which has a program that it spawns ignore them.
+    assert [int(mask, 16) & ~(0b11 << 31) for mask in status[1::2]] == [0, 0]
 
 
 def test_a_command_is_ended_before_the_helper_when_memory_runs_out(helper: RawHelper) -> None:
