@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio import get_cancelled_exc_class
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
 
 from agentcore.errors import MCPCallLost, MCPServerError, ToolError
 from mcp_opened import opened, program
@@ -99,6 +104,26 @@ async def test_a_server_that_hangs_is_told_that_a_call_was_cancelled(tmp_path: P
 async def test_a_server_that_says_nothing_can_be_given_up(tmp_path: Path) -> None:
     with anyio.move_on_after(0.5) as patience:
         async with opened(program("raw", "--silent"), tmp_path):
+            pass
+    assert patience.cancelled_caught
+
+
+async def test_one_that_is_given_up_while_its_connection_breaks_raises_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def break_when_cancelled(*_: object, **__: object) -> AsyncGenerator[None]:
+        patience.cancel()
+        try:
+            await anyio.sleep_forever()
+        except get_cancelled_exc_class() as cancelled:
+            closed = MCPError(code=CONNECTION_CLOSED, message="Connection closed")
+            raise BaseExceptionGroup("tasks", [cancelled, closed]) from None  # noqa: ASYNC104 it is in there
+        yield  # what makes it a context
+
+    monkeypatch.setattr("agentcore.mcp.connection.Client", break_when_cancelled)
+    with anyio.CancelScope() as patience:
+        async with opened(program("raw"), tmp_path):
             pass
     assert patience.cancelled_caught
 

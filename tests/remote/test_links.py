@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,16 +13,20 @@ import pytest
 
 from agentcore import Agent, Conversation, FileStore, Host, MemoryStore, tool
 from agentcore.errors import ConversationClosed, ConversationError, NotRecorded, ServerError
-from agentcore.events import ObservationEvent
+from agentcore.events import ObservationEvent, WorkspaceRestored
 from agentcore.llm import LLM
 from agentcore.remote import RemoteWorkspace
+from agentcore.remote.client import ServerClient
+from agentcore.remote.follower import Follower
 from agentcore.testing import ChatProvider, ScriptedLLM, call, say, serve_provider
 from agentcore.testing.conversation_place import ScriptLines
 from agentcore.tools import ToolContext
+from agentcore.wire.frames import EventFrame, Frame
 from agentcore_serve import ServeSettings, create_app
 from agentcore_serve.app import ServeApp
 from cutting_proxy import cutting_proxy
 from serving import serve
+from talks import BOUND, until
 
 
 class Place(NamedTuple):
@@ -174,3 +179,44 @@ async def test_what_one_client_deletes_is_not_made_anew_by_another_that_follows_
                 await two.send("still there?")
     async with httpx.AsyncClient() as client:
         assert (await client.get(f"{place.url}/api/v1/conversations/{one.id}")).status_code == 404
+
+
+async def test_a_rewind_with_files_returns_when_the_state_here_has_them_back(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = place.agent([say("one"), say("two")])
+    async with Conversation(agent, place.workspace(path="somewhere")) as conversation:
+        first = await conversation.run("one")
+        await conversation.checkpoint()
+        await conversation.run("two")
+        held: list[Callable[[], None]] = []
+        answered, done = anyio.Event(), anyio.Event()
+        feed, request = Follower.feed, ServerClient.request
+
+        def hold(follower: Follower, frame: Frame) -> None:
+            if held or (isinstance(frame, EventFrame) and isinstance(frame.event, WorkspaceRestored)):
+                held.append(partial(feed, follower, frame))
+            else:
+                feed(follower, frame)
+
+        async def note_answer(*args: Any, **options: Any) -> Any:
+            response = await request(*args, **options)
+            answered.set()
+            return response
+
+        async def rewind() -> None:
+            await conversation.rewind(first.last_seq, files=True)
+            done.set()
+
+        monkeypatch.setattr(Follower, "feed", hold)
+        monkeypatch.setattr(ServerClient, "request", note_answer)
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(rewind)
+                await until(lambda: held)
+                await answered.wait()
+                await anyio.wait_all_tasks_blocked()
+                assert not done.is_set()
+                for each in held:
+                    each()
+                await done.wait()

@@ -107,7 +107,10 @@ def test_a_file_of_agents_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("[agents.coder]\nmodel = 'openai/gpt-5'\nsettings = {temperature = 'hot'}", "temperature"),
         ("[agents.coder]\nmodel = 'openai/gpt-5'\nsettings = {temprature = 1}", r"did you mean `temperature`\?$"),
         ("[agents.coder]\nmodel = 'gpt-5'", r"\[agents.coder\]: 'gpt-5' names no provider"),
-        ("[agents.coder]\nmodel = 'openai/gpt-5'\nmcp = ['unheard-of']", "recorded MCP server 'unheard-of' can't be used here"),
+        (
+            "[agents.coder]\nmodel = 'openai/gpt-5'\nmcp = ['unheard-of']",
+            "recorded MCP server 'unheard-of' can't be used here",
+        ),
         ("[agent.coder]\nmodel = 'openai/gpt-5'", "unknown key 'agent'"),
         ("", "no agents"),
         ("agents = 3", "no agents"),

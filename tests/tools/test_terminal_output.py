@@ -79,7 +79,8 @@ async def test_of_what_is_on_disk_the_beginning_is_kept_up_to_the_bound_and_that
 
 async def test_output_is_on_disk_while_the_command_runs(tmp_path: Path, hasty: Terminal) -> None:
     os.mkfifo(tmp_path / "go")
-    told = await hasty("seq 20000; read x < go; seq 20001 40000; read x < go; echo end")
+    os.mkfifo(tmp_path / "on")
+    told = await hasty("seq 20000; read x < go; seq 20001 40000; read x < on; echo end")
     assert told.running
     assert told.full_output_path is not None
     first = (await hasty.workspace.read(told.full_output_path)).decode()
@@ -87,7 +88,7 @@ async def test_output_is_on_disk_while_the_command_runs(tmp_path: Path, hasty: T
     assert len(first) > 100_000
     (tmp_path / "go").write_text("\n")
     assert (await hasty()).running
-    (tmp_path / "go").write_text("\n")
+    (tmp_path / "on").write_text("\n")
     last = await hasty(timeout=60)
     whole = (await hasty.workspace.read(told.full_output_path)).decode()
     assert whole == "".join(f"{number}\n" for number in range(1, 40_001)) + "end\n"

@@ -13,6 +13,7 @@ from typing import Any, Final, final
 
 import anyio
 import mcp_types as types
+from anyio import get_cancelled_exc_class
 from anyio.lowlevel import checkpoint_if_cancelled
 from anyio.to_thread import run_sync
 from mcp.client import Client
@@ -93,11 +94,13 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
                         raise
                     finally:
                         tasks.cancel_scope.cancel()
-    except Exception as error:
-        if isinstance(body, Exception):
+    except (Exception, BaseExceptionGroup) as error:
+        if body is not None and not isinstance(body, get_cancelled_exc_class()):
             raise body from None  # it is none of ours
-        # What is cancelled may come out as a connection that was closed.
+        # What is cancelled may come out as a connection that was closed, or with one beside it.
         await checkpoint_if_cancelled()
+        if not isinstance(error, Exception):
+            raise
         reason = ending.reason or describe_failure(error, mask)
         if was_open and body is None:
             _log.debug("MCP server was left with an error", server=server.name, error=reason)

@@ -214,7 +214,15 @@ class Follower:
         Raises:
             AgentcoreError: It will not be.
         """
-        while self.state.head < seq:
+        await self.wait_until(lambda: self.state.head >= seq)
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something holds of the state.
+
+        Raises:
+            AgentcoreError: There will be no more events.
+        """
+        while not condition():
             if self.failure is not None:
                 raise self.failure
             await self.head_signal.wait()

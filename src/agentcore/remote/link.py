@@ -17,7 +17,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from pydantic import JsonValue
 
-from agentcore.commands import Command, Delete, Interrupt, Job, Leave, Receipt, Run, SetAgent
+from agentcore.commands import Command, Delete, Interrupt, Job, Leave, Receipt, Rewind, Run, SetAgent
 from agentcore.conversation.deltas import DeltaCursor
 from agentcore.conversation.journal import Attachment
 from agentcore.conversation.watch import HeadSignal
@@ -136,6 +136,10 @@ class RemoteLink:
         command, beside = self._parts.prepare(command, attachment)
         receipt = Receipt.model_validate(await self._send(request_for(command, beside)))
         await self._follower.wait_for(receipt.seq)
+        if isinstance(command, Rewind) and command.files:
+            # The server has answered because the files are back, and that is an event of its own.
+            saved = self.state.checkpoints
+            await self._follower.wait_until(lambda: saved.due is None or saved.due.seq != receipt.seq)
         if isinstance(command, SetAgent) and attachment is not None:
             self._follower.agent = attachment.agent
         return receipt
