@@ -14,7 +14,10 @@ from anyio import get_cancelled_exc_class
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 
+from agentcore import LocalWorkspace
 from agentcore.errors import MCPCallLost, MCPServerError, ToolError
+from agentcore.mcp.ending import Ending
+from agentcore.mcp.stdio import open_stdio
 from mcp_opened import opened, program
 
 
@@ -131,6 +134,21 @@ async def test_one_that_is_given_up_while_its_connection_breaks_raises_nothing(
 async def test_a_server_that_does_not_end_with_its_input_is_killed(tmp_path: Path) -> None:
     async with opened(program("raw", "--stay"), tmp_path) as it:
         assert await it.text("echo", text="here") == "here"
+
+
+async def test_one_that_ends_because_it_was_left_has_not_ended_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentcore.mcp.stdio._EXPLAIN_SECONDS", 0)
+    monkeypatch.setattr("agentcore.mcp.stdio._LEAVE_SECONDS", 1)
+    command = ["sh", "-c", "cat; exec >&- 2>&-; sleep 1000"]
+    ending = Ending()
+    async with (
+        LocalWorkspace(tmp_path) as workspace,
+        open_stdio(workspace, command, cwd=None, env={}, ending=ending, mask=str, name="left"),
+    ):
+        pass
+    assert ending.reason is None
 
 
 async def test_a_program_that_ends_at_once_is_an_error_with_its_last_words(tmp_path: Path) -> None:

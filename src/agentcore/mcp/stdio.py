@@ -93,6 +93,7 @@ class _Pipes:
         self._errors_read = anyio.Event()
         self._output_read = anyio.Event()
         self._exited = anyio.Event()
+        self._is_left = False
 
     async def read(self, to_client: MemoryObjectSendStream[Incoming]) -> None:
         buffer = LineBuffer()
@@ -125,6 +126,8 @@ class _Pipes:
                 await to_client.send(SessionMessage(message))
 
     async def _explain(self) -> None:
+        if self._is_left:
+            return  # it ends because its input was closed; why it was left says more
         with anyio.move_on_after(_EXPLAIN_SECONDS):
             await self._errors_read.wait()
             await self._exited.wait()
@@ -185,6 +188,7 @@ class _Pipes:
             _log.debug("MCP server wrote to its standard error", server=self._name, text=words[:_LONGEST_WORDS])
 
     async def leave(self) -> None:
+        self._is_left = True
         with anyio.move_on_after(_FLUSH_SECONDS):
             await self._written.wait()
         try:
