@@ -46,6 +46,8 @@ _CLOSE_SECONDS: Final = 10.0
 _LIVE_CHARACTERS: Final = 65536
 # Ctrl-U. A key that came too late for its program is the beginning of a line until it is taken back.
 _FORGET_LINE: Final = b"\x15"
+# Ctrl-C, which ends a line that is not whole yet too.
+_ABANDON_LINE: Final = b"\x03"
 # Ctrl-C, Ctrl-\ and Ctrl-Z.
 _SIGNALLING: Final = {b"\x03", b"\x1c", b"\x1a"}
 # The system counts the age of a process in ticks.
@@ -195,7 +197,11 @@ class Shell:
     async def _restore_terminal(self) -> None:
         """Bring the terminal back into order. A command may be typed only when that is over, or it might be thrown away."""
         nonce = new_nonce()
-        for _ in range(_MEND_TIMES):
+        for attempt in range(_MEND_TIMES):
+            if attempt % 2:
+                # A signal that comes while bash reads a line can leave it inside of the line's quotes, and all that follows too.
+                await self._type(_ABANDON_LINE)
+                await anyio.sleep(_TICK)
             await self._run(RESTORE_TTY, {}, nonce)
             # It is lost to a signal, or the machine is busy. Then it is done twice, which does no harm.
             with anyio.move_on_after(_REPORT_SECONDS) as waiting:
