@@ -362,7 +362,6 @@ def test_what_was_rewound_is_off_the_timeline(watched: Watched, server: Server) 
     expect(page.locator(".said.agent")).to_have_count(2)
     expect(page.locator(".head .status")).to_have_text("Finished")
     server.ask("POST", f"conversations/{conversation}/rewind", {"to": settled})
-    expect(page.locator(".said.user")).to_have_text(
-        ["first"]
-    )  # a list waits for the second to go; a text alone does not
+    # A list waits until the second is gone; a text alone fails at once while there are two.
+    expect(page.locator(".said.user")).to_have_text(["first"])
     expect(page.locator(".timeline")).to_contain_text("Rewound to event")

@@ -261,7 +261,7 @@ class UnlistedServer:
     async def _open(self, context: ToolsetContext) -> AsyncGenerator[OpenToolset]:
         del context
         raise ToolError(
-            "no file that may be used lists this MCP server now. Allow the file that does, or pass it: --mcp FILE"
+            "no file that may be used lists this MCP server now. Allow the file that does (agentcore mcp trust), or pass it: --mcp FILE"
         )
         yield  # what makes it a context
 

@@ -138,8 +138,8 @@ class RemoteLink:
         await self._follower.wait_for(receipt.seq)
         if isinstance(command, Rewind) and command.files:
             # The server has answered because the files are back, and that is an event of its own.
-            saved = self.state.checkpoints
-            await self._follower.wait_until(lambda: saved.due is None or saved.due.seq != receipt.seq)
+            files = self.state.checkpoints
+            await self._follower.wait_until(lambda: files.due is None or files.due.seq != receipt.seq)
         if isinstance(command, SetAgent) and attachment is not None:
             self._follower.agent = attachment.agent
         return receipt
